@@ -283,6 +283,13 @@ impl Store for Redis {
         })
     }
 
+    fn last<'a>(&'a self, name: &'a str) -> Pending<'a, Option<Bytes>> {
+        Box::pin(async move {
+            let last: Option<Vec<u8>> = self.ask(cmd("LINDEX").arg(list_key(name)).arg(-1)).await?;
+            Ok(last.map(Bytes::from))
+        })
+    }
+
     fn count<'a>(&'a self, counts: &'a [Count<'a>]) -> Pending<'a, Option<(usize, Duration)>> {
         Box::pin(async move {
             if counts.is_empty() {

@@ -127,6 +127,11 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// different names.
     fn items<'a>(&'a self, name: &'a str) -> Pending<'a, Vec<Bytes>>;
 
+    /// The last item of a list.
+    fn last<'a>(&'a self, name: &'a str) -> Pending<'a, Option<Bytes>> {
+        Box::pin(async move { Ok(self.items(name).await?.pop()) })
+    }
+
     /// Counts one for each name, or for none if one of them is at its limit. Returns the index of
     /// the longest wait and that wait; `None` if all were counted.
     fn count<'a>(&'a self, counts: &'a [Count<'a>]) -> Pending<'a, Option<(usize, Duration)>>;
@@ -171,6 +176,8 @@ pub(crate) mod tests {
             store.append("l", Append { items, most: 3, life }).await.unwrap();
         }
         let kept = store.items("l").await.unwrap();
+        assert_eq!(store.last("l").await.unwrap().as_deref(), Some(b"4".as_slice()));
+        assert_eq!(store.last("none").await.unwrap(), None);
         assert_eq!(
             kept.iter().map(|item| &**item).collect::<Vec<_>>(),
             [b"".as_slice(), b"3", b"4"]

@@ -57,7 +57,7 @@ impl Attachment {
     async fn touch(&self) {
         let Some(sharing) = &self.state.sharing else { return };
         match self.reader.origin {
-            Origin::Only => notices::touch_old(sharing, &self.stored, Some(sharing.idle)).await,
+            Origin::Only => notices::touch_old(sharing, &self.stored).await,
             _ => shared::touch(&self.state, sharing, &self.stored).await,
         }
     }
@@ -98,7 +98,7 @@ impl Drop for Attachment {
                 let (state, stored) = (self.state.clone(), self.stored.clone());
                 tokio::spawn(async move {
                     if let Some(sharing) = &state.sharing {
-                        notices::touch_old(sharing, &stored, None).await;
+                        notices::release_old(sharing, &stored).await;
                     }
                 });
             }

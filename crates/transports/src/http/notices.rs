@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use sabir_cluster::{MAX_FOR_ALL, Received, Swap, To};
+use sabir_cluster::{Away, MAX_FOR_ALL, Received, Swap, To};
 use sabir_engine::{Changes, Connection, PeerNews};
 use sabir_wire::{Caller, Cancelled, Incoming, Message, Method, Raw};
 use sabir_wire::{write_error, write_notification, write_result};
@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use super::notice::{News, Notice};
 use super::peers;
 use super::reply::Refusal;
-use super::shared::{away, no_such_session, refresh};
+use super::shared::{away, no_such_session, refresh, refresh_busy};
 use super::sharing::Sharing;
 use super::state::ServerState;
 use super::table::{SessionId, StoredSession};
@@ -94,6 +94,8 @@ pub(crate) async fn listen(state: Weak<ServerState>, mut notices: mpsc::Receiver
             Ok(Some(Received::Gap)) => {
                 let lost = Changes { everything: true, ..Changes::default() };
                 state.engine.hear(PeerNews::Changed(lost)).await;
+                let state = state.clone();
+                tokio::spawn(async move { refresh_busy(&state).await });
             }
         }
     }
@@ -134,23 +136,29 @@ async fn hear(state: &Arc<ServerState>, sharing: &Sharing, sealed: &[u8]) {
 const OLD: &str = "old session";
 
 /// Records that this node has the stream of an old session.
-pub(crate) async fn claim_old(sharing: &Sharing, stored: &StoredSession, life: Duration) {
+pub(crate) async fn claim_old(sharing: &Sharing, stored: &StoredSession) -> Result<(), Away> {
     let name = sharing.named(OLD, &stored.id, &stored.owner);
     let node = sharing.cluster.seal.seal(&name, sharing.cluster.node.as_bytes());
-    let swap = Swap { old: None, new: &node, life };
-    if let Err(error) = sharing.cluster.store.swap(&name, swap).await {
-        tracing::warn!("other nodes were not told of a session: {error}");
+    let swap = Swap { old: None, new: &node, life: sharing.idle };
+    sharing.cluster.store.swap(&name, swap).await.map(drop)
+}
+
+/// Renews that record, or writes it again if the store has lost it.
+pub(crate) async fn touch_old(sharing: &Sharing, stored: &StoredSession) {
+    let name = sharing.named(OLD, &stored.id, &stored.owner);
+    if sharing.cluster.store.get(&name, Some(sharing.idle)).await == Ok(None)
+        && let Err(error) = claim_old(sharing, stored).await
+    {
+        tracing::debug!("other nodes were not told of a session: {error}");
     }
 }
 
-/// Renews that record for `life`, or removes it when the stream has ended.
-pub(crate) async fn touch_old(sharing: &Sharing, stored: &StoredSession, life: Option<Duration>) {
+/// Removes that record when the stream has ended.
+pub(crate) async fn release_old(sharing: &Sharing, stored: &StoredSession) {
     let name = sharing.named(OLD, &stored.id, &stored.owner);
-    let store = &sharing.cluster.store;
-    let _ = match life {
-        Some(_) => store.get(&name, life).await.map(drop),
-        None => store.remove(&name).await,
-    };
+    if let Err(error) = sharing.cluster.store.remove(&name).await {
+        tracing::debug!("other nodes were not told of the end of a session: {error}");
+    }
 }
 
 /// Passes a message of an old session on to the node that has its stream.

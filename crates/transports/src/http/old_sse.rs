@@ -19,7 +19,7 @@ use super::guard;
 use super::notices;
 use super::reply::{self, Refusal, Reply};
 use super::session::{OLD_SSE, refuse, too_many_sessions, too_much};
-use super::shared::no_such_session;
+use super::shared::{away, no_such_session};
 use super::sse;
 use super::state::{InFlight, OpenStream};
 use super::streams::{Origin, Streams};
@@ -42,10 +42,12 @@ pub(crate) async fn open(
     let mut streams = Streams::new(connect(&in_flight, caller), state.bounds.clone());
     let Some(reader) = streams.open(Origin::Only) else { return Ok(too_many_sessions()) };
     let Some(stored) = state.table.insert(streams, true) else { return Ok(too_many_sessions()) };
-    if let Some(sharing) = &state.sharing {
-        notices::claim_old(sharing, &stored, sharing.idle).await;
-    }
+    // Dropping it ends the session.
     let attachment = Attachment::new(state, &stored, reader);
+    if let Some(sharing) = &state.sharing {
+        // Otherwise other nodes would refuse its messages.
+        notices::claim_old(sharing, &stored).await.map_err(|error| away(&error))?;
+    }
     let mut begun = Vec::new();
     let id = String::from_utf8_lossy(stored.id.as_bytes());
     sse::write_kind(&mut begun, "endpoint", format!("{MESSAGES}?sessionId={id}").as_bytes());

@@ -41,6 +41,9 @@ struct Logged {
 const LOOK: Duration = Duration::from_millis(250);
 const FOLLOW: Duration = Duration::from_secs(2);
 
+/// The bytes that tell one stored item from another.
+const BEGINNING: usize = 64;
+
 fn name(sharing: &Sharing, stored: &StoredSession, stream: u64) -> String {
     sharing.named(&format!("events {stream}"), &stored.id, &stored.owner)
 }
@@ -64,15 +67,17 @@ pub(crate) async fn log(
             &missed
         }
     };
-    if let Err(error) = write(state, sharing, stored, stream, events, is_last).await {
-        return tracing::debug!("events are not stored: {error}");
-    }
+    let written = match write(state, sharing, stored, stream, events, is_last).await {
+        Ok(written) => written,
+        Err(error) => return tracing::debug!("events are not stored: {error}"),
+    };
     let last = events.last().map_or(0, |event| event.number);
     if let Some(streams) = &mut *stored.lock() {
-        streams.set_logged(stream, last, is_last);
+        streams.set_logged(stream, last, is_last, &written);
     }
 }
 
+/// Returns the bytes of each event in the store.
 async fn write(
     state: &ServerState,
     sharing: &Sharing,
@@ -80,7 +85,7 @@ async fn write(
     stream: u64,
     events: &[Event],
     is_last: bool,
-) -> Result<(), Away> {
+) -> Result<Vec<usize>, Away> {
     let name = name(sharing, stored, stream);
     let node = &*sharing.cluster.node;
     let item = |event: u64, text: Option<&[u8]>, is_end| -> Result<Vec<u8>, Away> {
@@ -100,8 +105,10 @@ async fn write(
     // A running call may send no event until its time limit.
     let call_time = state.engine.settings().limits.call_time.unwrap_or(sharing.idle);
     let life = limits.replay_time + if is_last { Duration::ZERO } else { call_time };
-    let list = Append { items: &items, most: limits.replay + 1, life };
-    sharing.cluster.store.append(&name, list).await
+    let written: Vec<usize> = items.iter().map(Vec::len).collect();
+    let most = stored.lock().as_ref().map_or(items.len(), |s| s.kept(stream, &written));
+    sharing.cluster.store.append(&name, Append { items: &items, most, life }).await?;
+    Ok(written)
 }
 
 /// Writes the new events of streams without a reader.
@@ -121,6 +128,8 @@ pub(crate) struct Foreign {
     last: EventId,
     next_comment: Instant,
     next_notice: Instant,
+    /// The last item in the store, by its first bytes, if there were no new events then.
+    known: Option<(Bytes, Tail)>,
 }
 
 /// The stored events of a stream after the last one that was sent.
@@ -153,7 +162,7 @@ pub(crate) async fn resume(
     let next_comment = Instant::now() + state.settings.keep_alive;
     let (state, stored) = (state.clone(), stored.clone());
     let next_notice = Instant::now();
-    let mut foreign = Foreign { state, stored, name, last, next_comment, next_notice };
+    let mut foreign = Foreign { state, stored, name, last, next_comment, next_notice, known: None };
     let tail = foreign.look().await.map_err(|error| away(&error))?;
     let Some(tail) = tail else { return Ok(None) };
     let is_over = tail.is_over() || foreign.is_gone(&tail.node).await;
@@ -207,8 +216,24 @@ impl Foreign {
         memory().count(piece.into())
     }
 
-    async fn look(&self) -> Result<Option<Tail>, Away> {
+    /// Reads the events if there are new ones.
+    async fn look(&mut self) -> Result<Option<Tail>, Away> {
         let Some(sharing) = &self.state.sharing else { return Ok(None) };
+        let Some(newest) = sharing.cluster.store.last(&self.name).await? else { return Ok(None) };
+        // Each item begins with random bytes.
+        let newest = Bytes::copy_from_slice(&newest[..newest.len().min(BEGINNING)]);
+        if let Some((known, tail)) = &self.known
+            && *known == newest
+        {
+            return Ok(Some(tail.clone()));
+        }
+        let tail = self.read(sharing).await?;
+        let without_news = tail.clone().filter(|tail| tail.events.is_empty());
+        self.known = without_news.map(|tail| (newest, tail));
+        Ok(tail)
+    }
+
+    async fn read(&self, sharing: &Sharing) -> Result<Option<Tail>, Away> {
         let mut tail: Option<Tail> = None;
         // By number: an event that was sent twice, to a client that resumed, is stored twice.
         let (mut stored, mut newest) = (BTreeMap::new(), 0);

@@ -267,19 +267,43 @@ pub(crate) async fn save(
 
 /// Reads the record of a session again, which another node has changed.
 pub(super) async fn refresh(state: &ServerState, sharing: &Sharing, stored: &StoredSession) {
+    look_up(state, sharing, stored, None).await;
+}
+
+/// Reads the record of a session in memory, and ends the session if there is none: it was ended or
+/// has expired elsewhere. `false` if the store cannot be reached.
+async fn look_up(
+    state: &ServerState,
+    sharing: &Sharing,
+    stored: &StoredSession,
+    renew: Option<Duration>,
+) -> bool {
     let name = sharing.name(&stored.id, &stored.owner);
-    if let Ok(Some(sealed)) = sharing.cluster.store.get(&name, None).await {
-        confirm(state, sharing, stored, &name, sealed, false).await;
+    let is_new = is_being_created(stored);
+    match sharing.cluster.store.get(&name, renew).await {
+        Ok(Some(sealed)) => confirm(state, sharing, stored, &name, sealed, renew.is_some()).await,
+        Ok(None) if is_new => {}
+        Ok(None) => drop(state.table.remove(&stored.id)),
+        Err(_) => return false,
+    }
+    true
+}
+
+/// Looks up all sessions with a reader or a call, after notices about them may have been lost.
+pub(super) async fn refresh_busy(state: &Arc<ServerState>) {
+    let Some(sharing) = &state.sharing else { return };
+    for stored in state.table.busy() {
+        if !look_up(state, sharing, &stored, None).await {
+            // The next gap is reported when the store is back.
+            return;
+        }
     }
 }
 
 /// Renews the record of a session whose client only listens.
 pub(crate) async fn touch(state: &ServerState, sharing: &Sharing, stored: &StoredSession) {
     if let Some(life) = renewal(state, sharing, stored) {
-        let name = sharing.name(&stored.id, &stored.owner);
-        if let Ok(Some(sealed)) = sharing.cluster.store.get(&name, Some(life)).await {
-            confirm(state, sharing, stored, &name, sealed, true).await;
-        }
+        look_up(state, sharing, stored, Some(life)).await;
     }
 }
 
@@ -287,17 +311,10 @@ pub(crate) async fn touch(state: &ServerState, sharing: &Sharing, stored: &Store
 /// still cannot be reached.
 pub(crate) async fn repay(state: &ServerState, sharing: &Sharing, stored: &StoredSession) -> bool {
     let owed = linked(stored, |link| link.is_owed.then(|| sharing.life(&link.base)));
-    let Some(life) = owed.flatten() else { return true };
-    let name = sharing.name(&stored.id, &stored.owner);
-    match sharing.cluster.store.get(&name, Some(life)).await {
-        Ok(Some(sealed)) => confirm(state, sharing, stored, &name, sealed, true).await,
-        // The session has ended or expired. The next request notices.
-        Ok(None) => {
-            linked(stored, |link| link.is_owed = false);
-        }
-        Err(_) => return false,
+    match owed.flatten() {
+        Some(life) => look_up(state, sharing, stored, Some(life)).await,
+        None => true,
     }
-    true
 }
 
 /// Ends a session everywhere.

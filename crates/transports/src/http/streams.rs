@@ -64,6 +64,8 @@ struct Stream {
     is_lost: bool,
     /// The last event in the store; plus one once the store has the end of the stream.
     logged: u64,
+    /// The bytes of each event in the store.
+    stored: VecDeque<usize>,
     /// Since when a complete stream waits for its client to resume it. `None` while its call runs.
     unread_since: Option<u64>,
     news: Arc<Notify>,
@@ -425,6 +427,7 @@ impl Stream {
             left_at: None,
             is_lost: false,
             logged: 0,
+            stored: VecDeque::new(),
             unread_since: None,
             news: Arc::default(),
         }

@@ -310,6 +310,12 @@ impl SessionTable {
         lock(&self.unattended).push(Arc::downgrade(stored));
     }
 
+    /// The sessions with a reader or a running call, without those of the first revision.
+    pub(crate) fn busy(&self) -> Vec<Arc<StoredSession>> {
+        let sessions = self.sessions.iter().map(|entry| entry.clone());
+        sessions.filter(|stored| !stored.is_old && stored.look().1).collect()
+    }
+
     /// The number of sessions.
     pub(crate) fn len(&self) -> usize {
         self.count.load(Acquire)

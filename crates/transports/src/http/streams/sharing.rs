@@ -57,10 +57,26 @@ impl Streams {
         }
     }
 
-    /// The store has the events of a stream up to `event`.
-    pub(crate) fn set_logged(&mut self, number: u64, event: u64, is_last: bool) {
+    /// How many of the newest events of a stream the store keeps together with those of the bytes
+    /// `new`, which it keeps in any case.
+    pub(crate) fn kept(&self, number: u64, new: &[usize]) -> usize {
+        let stream = self.streams.iter().find(|stream| stream.number == number);
+        let mut bytes: usize = new.iter().sum();
+        let known = stream.into_iter().flat_map(|stream| stream.stored.iter().rev());
+        let known = known.take_while(|known| {
+            bytes += **known;
+            bytes <= self.bounds.bytes
+        });
+        (new.len() + known.count()).min(self.bounds.events + 1)
+    }
+
+    /// The store has the events of a stream up to `event`; the last ones have the bytes `new`.
+    pub(crate) fn set_logged(&mut self, number: u64, event: u64, is_last: bool, new: &[usize]) {
         if let Some(stream) = self.streams.iter_mut().find(|stream| stream.number == number) {
             stream.logged = stream.logged.max(event + u64::from(is_last));
+            stream.stored.extend(new);
+            let excess = stream.stored.len().saturating_sub(self.bounds.events + 1);
+            stream.stored.drain(..excess);
         }
     }
 }

@@ -88,6 +88,22 @@ async fn a_stream_with_a_gap_is_not_resumed() {
 }
 
 #[tokio::test]
+async fn the_stored_events_of_a_stream_are_bounded_in_bytes() {
+    let hub = Arc::new(Hub::default());
+    let wish = || Wish::default().http(|http| http.limits.replay_bytes = 4000);
+    let [first, second] = [node(&hub, wish()).await, node(&hub, wish()).await];
+    let (mut client, id) = session(&first, "2025-11-25").await;
+    let heard = events(first, &mut client, &progress(&id, 60)).await;
+    let mut other = second.connect().await;
+    let early = heard[1].id.clone().unwrap();
+    assert_eq!(other.send(&get(&id).header("last-event-id", &early)).await.status, 400);
+    let late = heard[heard.len() - 3].id.clone().unwrap();
+    other.open(&get(&id).header("last-event-id", &late)).await;
+    assert_eq!(rest(&mut other).await, heard[heard.len() - 2..]);
+    second.stop().await;
+}
+
+#[tokio::test]
 async fn other_nodes_are_told_the_id_of_a_cancelled_request_and_no_more() {
     let hub = Arc::new(Hub::default());
     let nodes = nodes(&hub).await;
@@ -99,5 +115,53 @@ async fn other_nodes_are_told_the_id_of_a_cancelled_request_and_no_more() {
     assert_eq!(first.send(&cancel).await.status, 202);
     let Some(Received::Message(message)) = heard.recv().await else { panic!("nothing was sent") };
     assert!(message.len() < 1000, "{} bytes", message.len());
+    stop(nodes).await;
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_the_record_of_its_session_is_gone() {
+    let hub = Arc::new(Hub::default());
+    let nodes = brief(&hub).await;
+    let (mut listener, id) = session(&nodes[0], "2025-11-25").await;
+    assert_eq!(listener.open(&get(&id)).await.status, 200);
+    // The session was ended on another node, and the notice of it was lost.
+    hub.remove(&name("session", &id)).await.unwrap();
+    in_time(rest(&mut listener)).await;
+    stop(nodes).await;
+}
+
+#[tokio::test]
+async fn after_a_gap_the_sessions_in_use_are_looked_up_again() {
+    let hub = Arc::new(Hub::default());
+    let nodes = nodes(&hub).await;
+    let (mut listener, id) = session(&nodes[0], "2025-11-25").await;
+    assert_eq!(listener.open(&get(&id)).await.status, 200);
+    let (mut other, kept) = session(&nodes[0], "2025-11-25").await;
+    assert_eq!(other.open(&get(&kept)).await.status, 200);
+    hub.remove(&name("session", &id)).await.unwrap();
+    hub.interrupt().await;
+    in_time(rest(&mut listener)).await;
+    assert_eq!(nodes[0].watcher.stats().sessions, 1, "the other one goes on");
+    stop(nodes).await;
+}
+
+#[tokio::test]
+async fn the_one_stream_of_the_first_revision_is_not_opened_where_others_cannot_find_it() {
+    let hub = Arc::new(Hub::default());
+    let nodes = brief(&hub).await;
+    hub.set_away(true);
+    let open = Request::new("GET", "/sse").header("accept", "text/event-stream");
+    let head = nodes[0].connect().await.open(&open).await;
+    assert_eq!((head.status, head.header("retry-after")), (503, Some("1")));
+    nodes[0].until(|stats| stats.sessions == 0).await;
+    hub.set_away(false);
+    let (mut stream, mut pending, path) = old_sse::open(&nodes[0]).await;
+    let (_, id) = path.split_once('=').unwrap();
+    hub.remove(&name("old session", id)).await.unwrap();
+    // The record is written again with the next comment.
+    while !stream.event(&mut pending).await.unwrap().is_comment {}
+    let params = json!({ "protocolVersion": "2024-11-05", "capabilities": {} });
+    let hello = old_sse::post(&path, Request::legacy(1, "initialize", params));
+    assert_eq!(nodes[1].connect().await.send(&hello).await.status, 202);
     stop(nodes).await;
 }
