@@ -9,7 +9,7 @@ use sabir_client::{
     HttpTarget, HttpTransport, PipeTransport,
 };
 use sabir_wire::types::{ClientCapabilities, Elicit, Level, LogMessage, Question};
-use sabir_wire::{CallTool, Era, Request, Resume, Revision};
+use sabir_wire::{CallTool, Era, Request, Revision};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -113,12 +113,8 @@ impl Answerer for Ear {
 fn gossip(word: &str, wait: u64, asks: bool) -> CallRequest {
     let arguments = json!({ "word": word, "waitMs": wait, "asks": asks });
     let options = CallOptions { log_level: Some(Level::Debug), ..CallOptions::default() };
-    let call = CallTool {
-        name: "up_tool".into(),
-        arguments: Some(raw(arguments)),
-        resume: Resume::default(),
-        task: None,
-    };
+    let call =
+        CallTool { name: "up_tool".into(), arguments: Some(raw(arguments)), ..CallTool::default() };
     CallRequest::new(Request::CallTool(call)).with(options)
 }
 
