@@ -1,8 +1,8 @@
 //! Finds and parses the frontmatter of a file.
 //!
-//! It is YAML between `---` lines, TOML between `+++` lines, or an object of JSON. An invalid frontmatter is read as far as
-//! possible, and its faults are reported with their lines; a fence that is never closed ends at the
-//! first line that cannot belong to it. `article` interprets the fields.
+//! It is YAML between `---` lines, TOML between `+++` lines, or an object of JSON. An invalid
+//! frontmatter is read as far as possible, and its faults are reported with their lines; a fence that
+//! is never closed ends at the first line that cannot belong to it. `article` interprets the fields.
 
 use toml::de::DeTable;
 use toml::de::DeValue;

@@ -1,9 +1,10 @@
 //! Links to articles, as pages and models write them.
 //!
 //! A link is a path (`./x.md`, `../x/`, `/docs/x.html`), a URL of the site, an `article:///` URI, a
-//! wiki link (`[[Note#Heading|text]]`), a link of another markup (`xref:x.adoc[text]`), or a name. The path relative to the page with the link is
-//! tried first; then the path from the top of the folder, without the language or section of the
-//! site (`/en/docs/x`); then addresses and aliases in the front matter; then names and titles.
+//! wiki link (`[[Note#Heading|text]]`), a link of another markup (`xref:x.adoc[text]`), or a name. The
+//! path relative to the page with the link is tried first; then the path from the top of the folder,
+//! without the language or section of the site (`/en/docs/x`); then addresses and aliases in the front
+//! matter; then names and titles.
 
 use std::collections::HashMap;
 
