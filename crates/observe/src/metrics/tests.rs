@@ -124,6 +124,9 @@ fn sources_queues_limits_and_links_are_counted() {
 #[test]
 fn the_dashboard_asks_for_metrics_and_labels_that_are_there() {
     let dashboard = include_str!("../../../../docs/grafana.json");
+    // Grafana's own schema demands them.
+    let parsed: serde_json::Value = serde_json::from_str(dashboard).unwrap();
+    assert!(parsed["annotations"]["list"].is_array());
     let metrics = Metrics::new();
     let engine = Engine::observed(Settings::default(), vec![metrics.clone()]);
     metrics.watch(&engine);
