@@ -286,7 +286,7 @@ mod tests {
             assert_eq!(secrets.variable(name, "hush"), format!("${{{name}}}"));
         }
         for name in ["PWD", "OLDPWD"] {
-            assert_eq!(secrets.variable(name, "/home/me"), "/home/me");
+            assert_eq!(secrets.variable(name, "/srv/me"), "/srv/me");
         }
     }
 }
