@@ -106,15 +106,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Barrier;
+    use std::sync::Weak;
 
     use super::*;
     use crate::source::Offer;
 
-    /// Remembers what it was told, and is slow to hear that something is no longer watched.
+    /// Remembers what it was told. While it hears that its resource is no longer watched, another
+    /// client watches it.
     struct Slow {
         told: Mutex<Vec<bool>>,
-        hearing: Barrier,
+        watching: Watching,
+        this: Weak<Self>,
+    }
+
+    impl Slow {
+        fn add(&self) {
+            self.watching.add("a", || self.this.upgrade().map(|this| this as Arc<dyn Source>));
+        }
     }
 
     impl Source for Slow {
@@ -127,25 +135,20 @@ mod tests {
         }
 
         fn unwatch(&self, _: &str) {
-            self.hearing.wait();
-            self.hearing.wait();
+            self.add();
             lock(&self.told).push(false);
         }
     }
 
     #[test]
     fn a_source_is_told_in_the_order_of_the_changes() {
-        let source = Arc::new(Slow { told: Mutex::default(), hearing: Barrier::new(2) });
-        let watching = Watching::default();
-        let provider = || Some(source.clone() as Arc<dyn Source>);
-        watching.add("a", provider);
-        std::thread::scope(|scope| {
-            scope.spawn(|| watching.remove("a"));
-            source.hearing.wait();
-            // Another client watches it before the source has heard that the first one left.
-            watching.add("a", provider);
-            source.hearing.wait();
+        let source = Arc::new_cyclic(|this| Slow {
+            told: Mutex::default(),
+            watching: Watching::default(),
+            this: this.clone(),
         });
+        source.add();
+        source.watching.remove("a");
         assert_eq!(*lock(&source.told), [true, false, true]);
     }
 }
