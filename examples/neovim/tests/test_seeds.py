@@ -115,6 +115,19 @@ class Registry(unittest.TestCase):
         self.client.notification("notifications/tools/list_changed")
         self.assertEqual(self.client.request("tools/list")["result"], {"tools": []})
 
+    def test_a_result_that_is_not_json_fails_its_call_only(self):
+        self.editor.run(
+            "require('sabir').register_tool('odd', { description = 'Odd', type = 'object' },"
+            " function() return { content = print } end)"
+        )
+        self.client.notification("notifications/tools/list_changed")
+        for _ in range(2):
+            failed = self.client.call("odd")["result"]
+            self.assertTrue(failed["isError"])
+            self.assertIn("cannot be written as JSON", failed["content"][0]["text"])
+        self.editor.run("require('sabir').unregister_tool('odd')")
+        self.client.notification("notifications/tools/list_changed")
+
 
 if __name__ == "__main__":
     unittest.main()

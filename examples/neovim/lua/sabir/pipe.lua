@@ -109,7 +109,12 @@ local function call_tool(id, params)
     end
   end
   function call.respond(result)
-    finish(wrap(result))
+    local ok, wrapped = pcall(wrap, result)
+    if ok and pcall(vim.json.encode, wrapped) then
+      finish(wrapped)
+    else
+      call.fail("the result of the tool cannot be written as JSON")
+    end
   end
   function call.fail(message)
     finish({ content = { { type = "text", text = tostring(message) } }, isError = true })
@@ -203,7 +208,11 @@ local function on_stdout(_, data)
       local line = table.concat(partial)
       partial = {}
       if line ~= "" then
-        receive(line)
+        -- An error, such as one of a user's autocommand, must not lose the messages after this one.
+        local ok, reason = pcall(receive, line)
+        if not ok then
+          vim.notify("sabir: " .. tostring(reason), vim.log.levels.ERROR)
+        end
       end
     end
     table.insert(partial, piece)
