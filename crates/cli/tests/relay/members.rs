@@ -41,7 +41,8 @@ async fn unknown_questions_and_unknown_members_of_questions_cross() {
     let (legacy, person) = relay.client(Revision::NEWEST_LEGACY).await;
     let reply = legacy.call_tool("up_roots", arguments).await.unwrap();
     assert!(text(&reply).contains("the client refused vendor/ask"), "{reply:?}");
-    assert_eq!(*person.asked.lock().unwrap(), ["roots/list"]);
+    // The refusal ends the call, maybe before the other question is read.
+    assert!(person.asked.lock().unwrap().iter().all(|method| method == "roots/list"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
