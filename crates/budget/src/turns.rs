@@ -38,7 +38,7 @@ impl<T> Turns<T> {
     }
 
     /// Adds an item of the caller `share`. Returns its place, and the item that it displaced, if
-    /// any; if there is no room, the item itself.
+    /// any; the item itself if the queue is full.
     pub(crate) fn push(&mut self, share: u64, item: T) -> Result<(Place, Option<T>), T> {
         let mut displaced = None;
         if self.len >= self.limit {

@@ -100,7 +100,7 @@ pub(crate) fn print(value: &serde_json::Value) {
     let _ = writeln!(std::io::stdout(), "{value:#}");
 }
 
-/// Writes a line to standard error, or several. Errors are ignored: there is no place to report them.
+/// Writes one or more lines to standard error. Errors are ignored: they could only be reported here.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", escaped_lines(text));
 }

@@ -27,7 +27,7 @@ pub use send::SendError;
 pub use settings::{ApiTokens, Grant, OAuthSettings, SubjectType, Visit, Visiting};
 pub use tokens::Tokens;
 
-/// Why there is no token.
+/// The reason why a token is missing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthError {

@@ -300,7 +300,7 @@ async fn keep(shared: Arc<Shared>) {
                 let reason = shared.follow(&connection).await;
                 let was_useful = connection.has_answered() || opened.elapsed() >= LASTING;
                 failures = if was_useful { 0 } else { failures + 1 };
-                // Whoever needs another link says so again after the change of the state.
+                // A call that needs another link asks for it again after the change of the state.
                 shared.demand.notify_one();
                 shared.demand.notified().await;
                 reason

@@ -27,7 +27,7 @@ pub enum Received {
 
 /// Carries messages between nodes, in the order in which each sender sends them.
 pub trait Bus: std::fmt::Debug + Send + Sync {
-    /// Sends a message. `false` if there is no such node: it has stopped, or was killed. An error if
+    /// Sends a message. `false` if the node is gone: it has stopped, or was killed. An error if
     /// that is not known.
     fn send<'a>(&'a self, to: To<'a>, message: &'a [u8]) -> Pending<'a, bool>;
 

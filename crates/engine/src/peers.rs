@@ -13,7 +13,7 @@ use tokio::sync::{Notify, watch};
 
 /// Sends messages to other nodes.
 pub trait Peers: Debug + Send + Sync {
-    /// Sends to one node, or to all others. `false` if there is no such node.
+    /// Sends to one node, or to all others. `false` if the node is gone.
     fn tell<'a>(&'a self, node: Option<&'a str>, news: &'a PeerNews) -> Telling<'a>;
 
     /// The route to this node, for the states of calls that only it can go on with: letters,

@@ -61,7 +61,7 @@ pub enum Error {
         /// The limit in bytes.
         limit: u64,
     },
-    /// The reader of the body refused it: there is no memory for it.
+    /// The reader of the body refused it for lack of memory.
     #[error("{0}")]
     Refused(String),
     /// The body is not in the encoding that the response names.

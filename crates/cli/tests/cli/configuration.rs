@@ -230,3 +230,20 @@ fn all_mistakes_of_all_sources_are_reported() {
          hint: add e.g. `text = \"Explain {topic}\"`",
     );
 }
+
+#[test]
+fn the_result_of_check_can_be_read_by_a_program() {
+    let folder = folder_with("[server]\nname = \"n\"\n[[resource]]\nuri = \"a:b\"\ntext = \"x\"\n");
+    std::fs::write(folder.path().join("a.md"), "# A\n").unwrap();
+    let output = sabir(folder.path(), &["check", "--json"]);
+    let read: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&read["ok"], &read["name"]), (&true.into(), &"n".into()), "{read}");
+    assert_eq!(read["resources"], serde_json::json!(["a:b"]), "{read}");
+    std::fs::write(folder.path().join("sabir.toml"), "[limits]\n  calls = 0\n").unwrap();
+    let output = sabir(folder.path(), &["check", "--json"]);
+    let read: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(output.stderr.is_empty());
+    let place = (&read["errors"][0]["line"], &read["errors"][0]["column"]);
+    assert_eq!(place, (&2.into(), &11.into()), "{read}");
+}

@@ -17,6 +17,7 @@ mod entries;
 mod configuration;
 mod extras;
 mod folders;
+mod greeting;
 mod http;
 mod install;
 #[cfg(target_os = "linux")]

@@ -17,7 +17,7 @@ pub enum SendError {
     /// The request failed.
     #[error(transparent)]
     Http(#[from] Error),
-    /// There is no token for the request.
+    /// The token for the request is missing.
     #[error(transparent)]
     Auth(#[from] AuthError),
 }

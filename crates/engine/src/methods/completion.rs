@@ -20,7 +20,7 @@ fn begin(context: MethodContext, complete: Complete) -> Result<Answering, Proble
         return Err(Problem::Params(format!("nothing to complete: {name} is unknown").into()));
     };
     if !known {
-        return Err(Problem::Params(format!("there is no argument `{}`", argument.name).into()));
+        return Err(Problem::Params(format!("unknown argument `{}`", argument.name).into()));
     }
     let source = source.clone();
     let context = attempt::plain_context(context);

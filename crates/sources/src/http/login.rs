@@ -64,7 +64,7 @@ impl UserLogin {
         }
     }
 
-    /// Why there is no token.
+    /// The reason why the token is missing.
     pub(super) fn describe(&self, error: &AuthError) -> String {
         let name = &self.server.name;
         match error {

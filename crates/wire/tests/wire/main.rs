@@ -4,6 +4,8 @@
 
 mod golden;
 mod lossless;
+mod members;
+mod object;
 mod relay;
 mod requests;
 mod round_trip;
